@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import builtins
 import contextlib
+import difflib
 import io
 import linecache
 import symtable
@@ -22,6 +23,7 @@ from functools import cache
 from typing import Any
 
 Shown = dict[str, str]
+OTHER_NAME = "there is no function {}; your {} has {}: is it that? Keep the name asked for"
 
 
 @dataclass
@@ -143,6 +145,15 @@ def root_name(node: ast.AST) -> str:
     return node.id if isinstance(node, ast.Name) else ""
 
 
+@cache
+def asked_for(code: str) -> str:
+    """The name of the function that a check gets at the end of a cell; nothing without one."""
+    match ast.parse(code).body:
+        case [*_, ast.Expr(ast.Call(ast.Attribute() as check, [ast.Name(name), *_]))]:
+            return name if root_name(check) == "checks" else ""
+    return ""
+
+
 def import_by_import(code: str) -> Iterator[str]:
     """The statements of a first cell; of an import each name by itself."""
     for statement in ast.parse(code).body:
@@ -237,7 +248,7 @@ class Page:
         self.set_up = left
 
     def run(self, place: int, code: str) -> list[Shown]:
-        """Run some code in a cell's place.
+        """Run some code in a cell's place; of an exercise what its check gets must be there anew.
 
         Returns:
             What it shows, in its order: {"kind": "text", "html", "svg" or "error", "content": …}.
@@ -246,12 +257,16 @@ class Page:
         shown: list[Shown] = []
         file = f"<cell {place}>"
         linecache.cache[file] = (len(code), None, code.splitlines(keepends=True), file)
+        asked = asked_for(self.cells[place].code)
+        before = self.namespace.pop(asked, None)
         with _Output(shown):
-            self._run(code, file, shown)
+            self._run(code, file, shown, asked)
+        if before is not None:
+            self.namespace.setdefault(asked, before)  # which other cells read
         self.ran.add(place)
         return shown
 
-    def _run(self, code: str, file: str, shown: list[Shown]) -> None:
+    def _run(self, code: str, file: str, shown: list[Shown], asked: str) -> None:
         try:
             tree = ast.parse(code, file)
             ends = bool(tree.body) and isinstance(tree.body[-1], ast.Expr)
@@ -263,7 +278,11 @@ class Page:
                     shown += _represented(value)
         except BaseException as error:  # whatever a reader's code does
             missing = error.name or "" if isinstance(error, ModuleNotFoundError) else ""
-            shown.append({"kind": "error", "content": _said(error, file), "missing": missing})
+            if isinstance(error, NameError) and error.name == asked:
+                words = f"✗ {asked}: {_other_name(asked, code)}.\n"
+                shown.append({"kind": "text", "content": words, "cause": ""})
+            else:
+                shown.append({"kind": "error", "content": _said(error, file), "missing": missing})
         shown += _figures()
 
 
@@ -316,6 +335,15 @@ def _figures() -> list[Shown]:
     return shown
 
 
+def _other_name(asked: str, code: str) -> str:
+    """That a cell lacks the function asked for, and which it has instead."""
+    there = [one.name for one in ast.parse(code).body if isinstance(one, ast.FunctionDef)]
+    if asked in there:
+        return f"{asked} is read above the line that defines it"
+    close = difflib.get_close_matches(asked, there, 1) or there[-1:]
+    return OTHER_NAME.format(asked, "cell", *close) if close else f"your cell has no def {asked}"
+
+
 def _said(error: BaseException, file: str) -> str:
     """An error's own words, and the lines of the cell that led to it."""
     at = [
@@ -326,6 +354,8 @@ def _said(error: BaseException, file: str) -> str:
     if isinstance(error, SyntaxError) and error.filename == file:
         at.append((error.lineno, (error.text or "").strip()))
     said = [f"line {number}: {line}" for number, line in at]
+    if isinstance(error, SyntaxError) and error.filename == file:
+        said[-1] = f"Python cannot read {said[-1]}"
     said.append("".join(traceback.format_exception_only(error)).strip().splitlines()[-1])
     if isinstance(error, ModuleNotFoundError):
         said.append("What is not in this browser is in the notebook.")

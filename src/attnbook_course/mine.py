@@ -255,6 +255,8 @@ def _needed(function: Function) -> tuple[list[str], dict[str, str]]:
     while left:
         one = left.pop()
         source = textwrap.dedent(inspect.getsource(one))
+        if one.__name__ not in names(source)[0]:  # it was, before its cell changed
+            raise ValueError(f"the cell that defined {one.__name__} has changed: define it anew")
         sources = {one.__name__: source} | sources
         for name in sorted(names(source)[1] & known.keys() - sources.keys()):
             value = known[name]

@@ -192,6 +192,7 @@ WRONG = {
         ),
         (lambda lengths, n: ~mask(lengths, n), "inverted"),
         (lambda lengths, n: np.where(mask(lengths, n), 0, -np.inf), "adding to scores"),
+        (lambda lengths, n: mask(lengths + 1, n), "you give True, expected False. One token too"),
         (
             lambda lengths, n: mask(lengths, n) | np.diag(np.arange(n) == n - 1),
             "sequence 0, query 4, key 4",

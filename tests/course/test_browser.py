@@ -129,7 +129,7 @@ def test_of_the_first_cell_what_is_wanted():
     ("code", "said"),
     [
         ("x = 1\n1 / 0", "line 2: 1 / 0\nZeroDivisionError: division by zero"),
-        ("def f(:", "line 1: def f(:\nSyntaxError: invalid syntax"),
+        ("def f(:", "Python cannot read line 1: def f(:\nSyntaxError: invalid syntax"),
         ("nowhere", "No cell above that runs in this browser sets nowhere."),
         ("import no_such", "What is not in this browser is in the notebook."),
         ("raise SystemExit(3)", "SystemExit: 3"),
@@ -137,7 +137,7 @@ def test_of_the_first_cell_what_is_wanted():
 )
 def test_errors(code, said):
     before = sys.stdout
-    (shown,) = page(code).run(1, code)
+    (shown,) = page("x").run(1, code)
     assert shown["missing"] == ("no_such" if "import" in code else "")
     assert shown["kind"] == "error" and said in shown["content"] and sys.stdout is before
 
@@ -146,6 +146,17 @@ def test_a_function_knows_its_source():
     one = page("def f(x):\n    return x  # here")
     one.run(1, one.cells[1].code)
     assert inspect.getsource(one.namespace["f"]) == "def f(x):\n    return x  # here\n"[:-1]
+
+
+def test_what_an_exercise_had_before_is_not_checked():
+    check = "\n\nchecks.f(f)"
+    one = page("class checks:\n    f = staticmethod(lambda f: f(1))", f"def f(x):\n    pass{check}")
+    one.run(1, one.cells[1].code)
+    assert one.run(2, f"def f(x):\n    return x{check}")[0]["content"] == "1\n"
+    (shown,) = one.run(2, f"def my_f(x):\n    return 0{check}")
+    assert shown["content"].startswith("✗ f: there is no function f; your cell has my_f: is it")
+    assert one.run(2, check)[0]["content"] == "✗ f: your cell has no def f.\n"
+    assert one.namespace["f"](1) == 1  # for other cells
 
 
 def test_what_is_shown():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import linecache
 import re
 import subprocess
 import sys
@@ -78,6 +79,20 @@ def test_what_is_not_right_or_of_another_module_is_not_kept(notebook):
     wrong = ATTENTION.replace("scaled(q, k), mask", "scaled(q, k)")
     assert checks.ch03.attention(define(wrong, "attention", notebook)).status == "wrong"
     assert not Path("mine.py").exists()
+
+
+def test_no_other_function_takes_its_place(notebook):
+    """One whose cell has changed since, or one of another name, be it another build's."""
+    own = define(ATTENTION, "attention", notebook)
+    checks.ch03.attention(own)
+    before = text()
+    file = own.__code__.co_filename
+    changed = ATTENTION.replace("attention", "other")
+    linecache.cache[file] = (len(changed), None, changed.splitlines(keepends=True), file)
+    assert "attention has changed: define it anew" in checks.ch03.attention(own).message
+    renamed = define(ATTENTION.replace("attention", "read"), "read", notebook)
+    assert "it is called read, not attention." in checks.ch03.attention(renamed).message
+    assert text() == before
 
 
 def test_a_helper_that_something_else_uses_is_not_overwritten(notebook):

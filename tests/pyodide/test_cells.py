@@ -137,7 +137,7 @@ def test_a_reader_runs_a_cell_answers_an_exercise_and_stops_a_loop(opened: Visit
     asked.locator("textarea").fill(answer.replace(*known))
     asked.get_by_role("button", name="Check").click()
     expect(said).to_contain_text("expected")
-    told, link = ["u is not squared", exercise.hint.strip()[:20], "is told in"], said.locator("a")
+    told, link = ["u is not squared", exercise.hint.strip()[:20], "Read “"], said.locator("a")
     for i, name in enumerate(("What could it be?", "A hint", "Where it is explained")):
         assert not any(words in said.inner_text() for words in told[i:])
         asked.get_by_role("button", name=name).press("Enter")
@@ -190,10 +190,13 @@ def test_a_build_is_saved_to_a_file_read_from_it_and_used_in_another_chapter(
     build.get_by_role("button", name="Download").click()
     expect(build.locator(".files-said")).to_contain_text("Nothing is built yet")
     build.get_by_role("button", name="Write an answer").click()
-    build.locator("textarea").fill(f"{BUILT}checks.ch01.nadaraya_watson(nadaraya_watson)")
+    build.locator("textarea").fill(BUILT)  # without the line of its check
     build.get_by_role("button", name="Check").click()
     build.get_by_role("button", name="Load and run").click()
     expect(build.locator(".run-output")).to_contain_text("Kept in mine.py.")
+    build.locator("textarea").fill(BUILT.replace("nadaraya_watson(", "my_own("))
+    build.get_by_role("button", name="Check").click()
+    expect(build.locator(".run-output")).to_contain_text("your cell has my_own: is it that?")
     with page.expect_download() as saved:
         build.get_by_role("button", name="Download").click()
     saved.value.save_as(tmp_path / "mine.py")

@@ -297,8 +297,17 @@ def test_progress_goes_out_and_comes_in_and_nothing_is_lost(open_page: Visit) ->
     page.get_by_role("button", name="Take the file’s").click()
     assert json.loads(kept(page)["attnbook-drafts"])["exercises"]["ex-lead"] == other
     assert kept(page)["attnbook-mine"] == "y = 2\n"
-    page.get_by_role("button", name="Put back what was here before").click()
+    page.get_by_role("button", name="Back to before p.json").click()
     assert json.loads(kept(page)["attnbook-drafts"])["exercises"]["ex-lead"] == answer
+    assert load(page, "q.json", "{").endswith("Nothing was changed.")
+    page.get_by_role("button", name="Take p.json again").click()
+    assert json.loads(kept(page)["attnbook-drafts"])["exercises"]["ex-lead"] == other
+    page.evaluate("localStorage.clear()")
+    page.reload()
+    broken = "def attention(q:\n    return 1\n"
+    assert "Python reads mine.py when a cell uses it" in load(page, "mine.py", broken)
+    mended = broken.replace("q:", "q):")
+    assert "in Build 3 (attention). Which" in load(page, "mine.py", mended)
 
 
 @pytest.mark.parametrize(

@@ -41,7 +41,7 @@ function steps(card, cause, tried) {
     return body;
   }]);
   if (section) found.push(["Where it is explained", () => {
-    const link = make("a", "", plain(section.querySelector("h2, h3, h4")).trim()), line = make("p", "run-step", "What it rests on is told in ");
+    const link = make("a", "", plain(section.querySelector("h2, h3, h4")).trim()), line = make("p", "run-step", "Read ");
     link.href = `#${told}`;
     line.append("“", link, "”.");
     return line;
@@ -62,6 +62,7 @@ function plain(element) {
   for (const node of element.childNodes) {
     if (node.nodeType === Node.TEXT_NODE) text += node.data.replace(/\s+/g, " ");
     else if (node.nodeType !== Node.ELEMENT_NODE || node.matches(".headerlink, .copybtn")) continue;
+    else if (node.matches("pre")) text += `\n\n\`\`\`\n${node.textContent.trimEnd()}\n\`\`\`\n\n`;
     else if (node.matches(".math-display")) text += `\n\n$$\n${tex(node)}\n$$\n\n`;
     else if (node.matches(".katex")) text += `$${tex(node)}$`;
     else if (node.matches("code")) text += `\`${node.textContent}\``;
@@ -77,6 +78,8 @@ function forAssistant(card, cell) {
   const exercise = card.querySelector(".exercise"), [title, ...text] = exercise.children;
   const stub = card.querySelector(".cell_input pre")?.textContent.trimEnd(), fence = (code) => `\`\`\`python\n${code}\n\`\`\``;
   const parts = [REQUEST, `## ${title.textContent.replace(/\s+/g, " ").trim()}`, ...text.map((one) => plain(one).trim())];
+  for (const link of exercise.querySelectorAll('a[href^="#fig-"]'))
+    parts.push(plain(document.getElementById(link.hash.slice(1)).querySelector("figcaption")).trim());
   if (cell) parts.push("## My draft", fence(cell.now().trimEnd()), "## What I was told so far", plain(cell.output).trim());
   else if (stub) parts.push("## What is to be written", fence(stub), "## My draft");
   else parts.push("## My answer so far");

@@ -2,7 +2,7 @@
 // Nothing that is here is lost by it. progress.js has the store.
 "use strict";
 
-const ROAD = "attnbook-road", BEFORE = "attnbook-before"; // the place on the road; all that a file took the place of
+const ROAD = "attnbook-road", BEFORE = "attnbook-before"; // the place on the road; all that a file took the place of, and its name
 const MARK = "\n# --- All below attnbook has written"; // the end of mine.py, by which it is a program
 const MOST = 5e6; // bytes of a file
 const PROGRESS = "attnbook-progress.json";
@@ -40,9 +40,9 @@ function kept() {
   return { attnbook: 1, done: [...done()], drafts: drafts(), mine: mine(), road };
 }
 
-/** Keep this in the place of what is here, which can be put back; all of it or, where there is no room, nothing. */
-function store({ done, drafts, mine, road }) {
-  const wanted = { [DONE]: done, [DRAFTS]: drafts, [MINE]: mine, [ROAD]: road, [BEFORE]: kept() };
+/** Keep this, of a file or from before it, in the place of what is here; all or, where there is no room, nothing. */
+function store({ done, drafts, mine, road }, file, undone = false) {
+  const wanted = { [DONE]: done, [DRAFTS]: drafts, [MINE]: mine, [ROAD]: road, [BEFORE]: { ...kept(), file, undone } };
   const old = Object.keys(wanted).map((key) => [key, localStorage.getItem(key)]);
   const set = (key, text) => (text === null ? localStorage.removeItem(key) : localStorage.setItem(key, text));
   try {
@@ -136,13 +136,18 @@ function together(here, file, theirs) {
 
 /** In what they differ, as the reader calls it. */
 function apart(here, file) {
-  const own = (text) => text.split(MARK)[0].trim();
   const found = places(file.drafts).filter(([page, place]) => (here.drafts[page]?.[place] ?? file.drafts[page][place]).trim() !== file.drafts[page][place].trim());
   const called = found.map(([page, place]) => {
     const link = page === "exercises" && document.querySelector(`.bd-article li > p > a[href$="#${CSS.escape(place)}"]`);
+    const chapter = page === "builds" && file.drafts[page][place].match(/^checks\.ch0?(\d+)\./m);
+    if (chapter) return `Build ${chapter[1]} (${place})`;
     return link ? `“${link.textContent}”` : page === "builds" || page === "exercises" ? place : `cell ${place} of ${page}`;
   });
-  if (here.mine && file.mine && own(here.mine) !== own(file.mine)) called.push("mine.py");
+  const left = (text) => { // of mine.py, without the builds that are named already
+    const [own] = text.split(MARK), named = found.map(([, place]) => source(own, place)).join("\n\n");
+    return statements(own).filter((one) => !named.includes(one)).join("\n\n").trim();
+  };
+  if (here.mine && file.mine && left(here.mine) !== left(file.mine)) called.push("mine.py");
   return called;
 }
 
@@ -152,30 +157,35 @@ async function take(desk, file) {
   const put = (theirs) => {
     const before = kept(), both = together(before, found, theirs);
     if (JSON.stringify(both) === JSON.stringify(before)) { desk.say(`All that ${file.name} has is here, too. Nothing was changed.`); return; }
-    store(both);
+    store(both, file.name);
     const ticks = both.done.length - before.done.length, drafts = places(both.drafts).filter(([page, place]) => before.drafts[page]?.[place] !== both.drafts[page][place]);
     const [built, road] = ["mine", "road"].map((part) => JSON.stringify(before[part]) !== JSON.stringify(both[part]));
-    desk.say(`Taken from ${file.name}: ${amounts(ticks, drafts.length, built, road)}. `, putBack(desk));
+    desk.say(`Taken from ${file.name}: ${amounts(ticks, drafts.length, built, road)}.${built ? " Python reads mine.py when a cell uses it, and names the line if it cannot." : ""}`);
+    desk.offerBack();
   };
   if (!differ.length) { put(false); return; }
   desk.say(`${file.name} differs from this browser in ${list}. Which shall stand here? The rest of the file is taken either way. `,
     button("Keep what is here", desk.trying(() => put(false))), button("Take the file’s", desk.trying(() => put(true))));
 }
 
-/** A button that undoes what a file did, and pressed again does it. */
+/** The words of the button that undoes what a file did, and then does it again. */
+const ofUndo = ({ file = "the file", undone }) => (undone ? `Take ${file} again` : `Back to before ${file} (what you did since goes, too)`);
+
+/** Undo what a file did, or do it again. */
 function putBack(desk) {
-  return button("Put back what was here before", desk.trying(() => {
-    store(JSON.parse(localStorage.getItem(BEFORE)));
-    desk.say("What was here before is here again. ", putBack(desk));
-  }));
+  const before = JSON.parse(localStorage.getItem(BEFORE)), { file = "the file", undone } = before;
+  store(before, file, !undone);
+  desk.say(undone ? `${file} is taken again.` : `All is as it was before ${file}.`);
+  desk.offerBack();
 }
 
 /** Buttons in a row, with the words below them in which they answer. */
 function desk(...buttons) {
-  const row = make("div", "run-files"), said = make("p", "files-said"), chosen = Object.assign(make("input", ""), { type: "file", accept: ".json,.py", hidden: true });
+  const row = make("div", "run-files"), said = make("p", "files-said"), undo = make("span", ""), chosen = Object.assign(make("input", ""), { type: "file", accept: ".json,.py", hidden: true });
   const own = {
     row,
     say: (words, ...more) => { said.classList.remove("run-failed"); said.replaceChildren(words, ...more); },
+    offerBack: () => undo.replaceChildren(button(ofUndo(JSON.parse(localStorage.getItem(BEFORE))), own.trying(() => putBack(own)))),
     trying: (press) => async () => {
       try { await press(); }
       catch (error) { own.say(`${error.message} Nothing was changed.`); said.classList.add("run-failed"); }
@@ -186,14 +196,14 @@ function desk(...buttons) {
     const [file] = chosen.files;
     if (file) await take(own, file).finally(() => { chosen.value = ""; });
   }));
-  row.append(...buttons.map(([words, press]) => button(words, own.trying(() => press(own)))), button("Load a file", () => chosen.click()), chosen, said);
+  row.append(...buttons.map(([words, press]) => button(words, own.trying(() => press(own)))), button("Load a file", () => chosen.click()), chosen, said, undo);
   return own;
 }
 
 for (const place of document.querySelectorAll(".progress-file")) {
   const own = desk(["Download my progress", giveProgress], ["Download mine.py", giveMine]);
   place.append(own.row);
-  own.trying(() => { if (localStorage.getItem(BEFORE)) own.say("A file was loaded here. ", putBack(own)); })();
+  own.trying(() => { if (localStorage.getItem(BEFORE)) own.offerBack(); })();
 }
 for (const cell of typeof cells === "undefined" ? [] : cells.values())
   if (cell.kept[0] === "builds") cell.said.before(desk(["Download mine.py", giveMine]).row);

@@ -54,6 +54,12 @@ class Cell {
   /** The code as the reader has it. */
   now() { return this.editor ? this.editor.value : this.code; }
 
+  /** What runs: of an exercise the line of its check, too, which is its last, should it be gone. */
+  whole() {
+    const code = this.now().trimEnd(), check = this.code.split("\n").at(-1);
+    return this.exercise && code.split("\n").at(-1) !== check ? `${code}\n\n${check}` : code;
+  }
+
   /** An editor in place of the code. */
   edit(draft) {
     if (this.editor) return;
@@ -121,7 +127,7 @@ class Cell {
       this.bar.after(this.output);
     }
     this.say("Starting Python …");
-    interpreter().postMessage({ place: this.place, code: this.now(), mine: mine() });
+    interpreter().postMessage({ place: this.place, code: this.whole(), mine: mine() });
   }
 
   say(words, failed = false) {
@@ -132,7 +138,7 @@ class Cell {
 
   /** What came of it, where the stored output stood. */
   show(shown) {
-    this.output.replaceChildren(...shown.map(({ kind, content, cause }) => one(kind, cause ? before(content, cause) : content)));
+    this.output.replaceChildren(...shown.map(({ kind, content, cause }) => one(kind, cause === undefined ? content : before(content, cause))));
     if (this.stored && shown.length) this.stored.hidden = true;
     this.next?.remove();
     if (this.card) talkBack(this, shown);
@@ -150,8 +156,8 @@ class Cell {
   }
 }
 
-/** The words of a check without their end, the cause, which is for the next press. */
-const before = (content, cause) => content.replace(cause, "").trimEnd().replace(/:$/, ".");
+/** The words of a check without their end, the cause, which is for the next press; here a cell is run by its button. */
+const before = (content, cause) => content.replace(cause, "").trimEnd().replace(/:$/, ".").replace(/run the cell\.$/, "press Check.");
 
 /** One thing that a cell showed. */
 function one(kind, content) {

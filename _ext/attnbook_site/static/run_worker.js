@@ -89,7 +89,9 @@ async function runIn(py, place, code) {
 async function run({ place, code, mine }) {
   started ??= start();
   const py = await started;
+  const isThere = () => py.FS.analyzePath("mine.py").exists;
   if (mine) py.FS.writeFile("mine.py", mine);
+  else if (isThere()) py.FS.unlink("mine.py"); // a file that was loaded is put back
   let before = [];
   try { before = list(runPage.before(place, code)); } catch { /* a syntax error, which the cell itself will show */ }
   const cells = JSON.parse(py.globals.get("CELLS"));
@@ -110,8 +112,8 @@ async function run({ place, code, mine }) {
   const shown = await runIn(py, place, code);
   const took = (performance.now() - begun) / 1000;
   const first = before.length ? `${before.length} cell${before.length > 1 ? "s" : ""} before it ran first. ` : "";
-  const built = py.FS.analyzePath("mine.py").exists ? py.FS.readFile("mine.py", { encoding: "utf8" }) : null;
-  return { shown, mine: built, words: `${first}${took < 0.1 ? "Done." : `Done in ${took.toFixed(1)} s.`}` };
+  const built = isThere() ? py.FS.readFile("mine.py", { encoding: "utf8" }) : null;
+  return { shown, mine: built, words: `${first}${took < 0.1 ? "Ran." : `Ran in ${took.toFixed(1)} s.`}` };
 }
 
 onmessage = async ({ data }) => {

@@ -15,6 +15,8 @@ def build(test: Callable[[Function], str]) -> Callable[[Function], Verdict]:
         praise = test(function)
         if getattr(function, "__module__", "") != "__main__":
             return praise  # one of another file, or of a student in another process, stays there
+        if (name := getattr(function, "__name__", "")) != test.__name__:
+            return f"{praise} Not kept in {mine.FILE}: it is called {name}, not {test.__name__}."
         try:
             return f"{praise} {mine.keep(function)}"
         except (ValueError, OSError, TypeError) as error:  # TypeError: of a class without source

@@ -10,7 +10,7 @@ from attnbook_course import builds
 from attnbook_course.checks.build import build
 from attnbook_course.checks.call import call, call_pair, call_with_memory_limit, refuse_writing
 from attnbook_course.checks.repair import repaired
-from attnbook_course.checks.verdict import Function, Wrong, check, expect
+from attnbook_course.checks.verdict import Function, Wrong, check, expect, show
 
 
 @build
@@ -219,18 +219,25 @@ def combined_mask(function: Function) -> str:
         (causal & real.mT, "Padded queries are shut out: it is padded keys that must be."),
         (~right, "It is inverted: in this book, True means may attend."),
         (np.where(right, 0, -np.inf), "That is for adding to scores: return True and False."),
+        (
+            causal & (j <= lengths[:, None, None]),
+            "One token too many: lengths[l] tokens have the numbers 0 to lengths[l] − 1.",
+        ),
     ]
     got = call(function, lengths, n)
     where = "for lengths 3, 5, 1 and n = 5"
+    words = f"{where} you give shape {got.shape}, expected {shape}."
+    is_right = got.shape == shape and np.all(got == right)
+    if got.shape == shape and not is_right:
+        b, i, key = np.argwhere(got != right)[0]
+        given = {0.0: "False", 1.0: "True"}.get(got[b, i, key]) or show(got[b, i, key])
+        words = f"{where}, sequence {b}, query {i}, key {key}, counted from 0, you give {given}, "
+        words += f"expected {bool(right[b, i, key])}."
     for wrong, cause in causes:
         if got.shape in (shape, (1, n, n), (n, n), (3, 1, n)) and np.all(got == wrong):
-            raise Wrong(f"{where} you give shape {got.shape}.", cause)
-    if got.shape != shape:
-        raise Wrong(f"{where} you give shape {got.shape}, expected {shape}.")
-    for b, i, key in np.argwhere(got != right):
-        place = f"sequence {b}, query {i}, key {key}, counted from 0,"
-        expected = bool(right[b, i, key])
-        raise Wrong(f"{where}, {place} you give {got[b, i, key]:g}, expected {expected}.")
+            raise Wrong(words, cause)
+    if not is_right:
+        raise Wrong(words)
     return "each query sees itself and what is before it, and never padding."
 
 

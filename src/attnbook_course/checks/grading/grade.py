@@ -8,6 +8,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from attnbook_course.browser import OTHER_NAME
 from attnbook_course.checks.grading.homework import Homework, Task
 from attnbook_course.checks.grading.notebook import (
     PLACEHOLDER,
@@ -49,7 +50,6 @@ NOTHING_OF_IT = (
     "given"
 )
 IS_TEXT = "its cell is text (Markdown), so it did not run. Make it a code cell"
-OTHER_NAME = f"{MISSING} {{}}; your notebook has {{}}: is it that? Keep the name asked for"
 MOST_WRITTEN = 20_000  # characters of an answer: a cell of a table holds 32,767
 MOST_NAMES = 1000  # of functions: who writes more keeps the grader busy
 FEW_WORDS = 20  # fewer are no explanation that has its points unread
@@ -219,7 +219,7 @@ def _missing(
     if name == own and not cells:
         words = IS_TEXT
     elif name not in ("", own):
-        words = OTHER_NAME.format(own, name[:100])
+        words = OTHER_NAME.format(own, "notebook", name[:100])
     report.notes.append(f"{task.label}: {words.partition('. ')[0].partition(': ')[0]}")
     return Verdict("wrong", f"{own}: {words}.")
 
