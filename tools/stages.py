@@ -36,7 +36,7 @@ STAGES = {
         NBVAL,
     ],
     "triton": [f"{PYTEST} tests/gpu_kernels"],
-    "pyodide": [f"{PYTEST} tests/pyodide"],
+    "pyodide": [f"{PYTEST} tests/pyodide -n 2 --maxschedchunk 1"],
     "gpu": [f"{PYTEST} tests/gpu", NBVAL],
     "coverage": [  # one process: what runs in others does not count
         f"{{python}} -m coverage run -m pytest -q {UNIT}",

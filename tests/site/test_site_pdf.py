@@ -96,9 +96,14 @@ def test_links_stay_in_the_book_or_lead_to_the_web(reader: PdfReader) -> None:
 
 
 def test_both_back_ends_are_printed(reader: PdfReader) -> None:
-    text = "".join(page.extract_text() for page in reader.pages)
-    cells = re.findall(r'<div class="cell [^"]*tag_jax', "".join(TEXTS.values()))
-    assert cells and len(re.findall(r"^JAX *$", text, re.MULTILINE)) >= len(cells) / 2
+    """In the chapter that has most cells in JAX; to read all pages takes as long as to print them."""
+    cells = {file: len(re.findall(r'<div class="cell [^"]*tag_jax', TEXTS[file])) for file in TEXTS}
+    most = max(cells, key=lambda file: cells[file])
+    starts = [number for level, _, number in outline(reader) if level == 1]
+    at = list(TEXTS).index(most) + 1  # after the contents
+    pages = reader.pages[starts[at] - 1 : starts[at + 1] - 1]
+    text = "".join(page.extract_text() for page in pages)
+    assert len(re.findall(r"^JAX *$", text, re.MULTILINE)) >= cells[most] / 2 > 1
 
 
 FAULTS = {
