@@ -90,14 +90,11 @@ function softmax(scores) {
   return parts.map((part) => part / total);
 }
 const dot = (a, b) => a.reduce((sum, entry, at) => sum + entry * b[at], 0);
+const times = (matrix, column) => matrix.map((row) => dot(row, column));
 
-/** Numbers as a normal distribution has them, the same for the same seed: after Box and Muller, from Mulberry32. */
+/** Numbers as a normal distribution has them, after Box and Muller, from Park and Miller's; the same for the same seed. */
 function normal(seed) {
-  const uniform = () => {
-    seed = (seed + 0x6d2b79f5) | 0;
-    let t = Math.imul(seed ^ (seed >>> 15), 1 | seed);
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-    return ((t ^ (t >>> 14)) >>> 0) / 4294967296;
-  };
-  return () => Math.sqrt(-2 * Math.log(1 - uniform())) * Math.cos(2 * Math.PI * uniform());
+  let state = 69621 * (seed + 1);
+  const uniform = () => (state = (48271 * state) % 2147483647) / 2147483647; // above 0 and below 1
+  return () => Math.sqrt(-2 * Math.log(uniform())) * Math.cos(2 * Math.PI * uniform());
 }

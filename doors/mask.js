@@ -3,7 +3,6 @@ const next = normal(3), WIDTH = 4, vector = () => Array.from({ length: WIDTH }, 
 const WORDS = ["the", "queen", "took", "back", "her", "crown"], OTHER = ["a", "king", "gave", "up", "his", "throne"];
 const of_word = new Map([...WORDS, ...OTHER].map((word) => [word, vector()]));
 const [W_q, W_k] = [0, 1].map(() => Array.from({ length: WIDTH }, () => vector().map((entry) => entry / Math.sqrt(WIDTH))));
-const times = (matrix, column) => matrix.map((row) => dot(row, column));
 const masked = choice("The words", ["see all words", "see no later word (mask)"]);
 const changed = WORDS.map(() => false);
 let last = null, pressed = false;

@@ -2,7 +2,7 @@
 const KEYS = 8, WIDTHS = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024];
 const divides = choice("The scores are", ["as they are", "divided by √d"]);
 const width = slider("width d", { min: 0, max: 10, value: 2, words: (at) => String(WIDTHS[at]) });
-let seed = 5;
+let seed = 6;
 button("Other numbers", () => { seed += 1; });
 
 /** Dot products of a random query with random keys, of entries with variance 1. */

@@ -41,7 +41,7 @@ THEME = Path(pydata_sphinx_theme.__file__).parent / "theme" / "pydata_sphinx_the
 ICONS = ["angle-left", "angle-right", "bars", "circle-half-stroke", "code", "download"]
 ICONS += ["file", "file-pdf", "list", "magnifying-glass", "moon", "sun", "xmark"]
 STYLES = ("katex/katex.min.css", "page.css", "content.css", "print.css")
-# What others wrote for any page: all pages wait for it, and need a fifth of it.
+# What others wrote for any page: all pages wait for it, and need a quarter of it.
 TRIMMED = ("styles/*-theme.css", "sphinx-design.min.css", "mystnb.*.css")
 RULE = re.compile(r"/\*.*?\*/|([^{}@;/]+)\{[^{}]*\}", re.DOTALL)
 NEGATED = re.compile(r":not\((?:[^()]|\([^()]*\))*\)")

@@ -63,7 +63,8 @@ class Door:
 
 def read(folder: Path) -> list[Door]:
     """All doors, in their order."""
-    return [Door(**entry) for entry in tomllib.loads((folder / "doors.toml").read_text())["door"]]
+    text = (folder / "doors.toml").read_text("utf-8")
+    return [Door(**entry) for entry in tomllib.loads(text)["door"]]
 
 
 def page(config: Config, folder: Path, template: str, door: Door, doors: list[Door]) -> str:

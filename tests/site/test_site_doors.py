@@ -106,7 +106,7 @@ def test_a_door_is_one_screen_of_a_phone_and_its_task_can_be_done_with_keys(
     page = open_page.go(f"doors/{name}.html")
     task = page.locator("#task")
     assert task.get_attribute("class") is None
-    assert task.bounding_box()["y"] + task.bounding_box()["height"] < 760  # a fifth for other fonts
+    assert task.bounding_box()["y"] + task.bounding_box()["height"] < 760  # the rest is for other fonts
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     assert page.evaluate("performance.getEntriesByType('resource').length") == 0
     assert len(page.content().encode()) < 40_000
